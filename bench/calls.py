@@ -10,8 +10,8 @@ from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.mirror import LARGEST
 from bench.report import main
 from fairlead.mirror.mirror import Mirror
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_view import NodeView
 from fairlead.process.replica import IdleTime
 from fairlead.strategies.reads import NodeChange

@@ -48,7 +48,8 @@ def main() -> int:
             with _extenders(given, CASES[letter], around, folder) as extenders:
                 for pause_ms in given.pauses.split(","):
                     print(f"case {letter}, {pause_ms} ms apart, {given.calls} pods", flush=True)
-                    for line in _measured(extenders, CASES[letter], around, folder, given.calls, int(pause_ms)):
+                    url = "" if given.no_events else around.url
+                    for line in _measured(extenders, CASES[letter], around, url, folder, given.calls, int(pause_ms)):
                         print(line, flush=True)
     return 0
 
@@ -195,9 +196,12 @@ class _Look:
 
 
 def _measured(
-    extenders: Mapping[str, Extender], case: Case, around: _Cluster, folder: Path, calls: int, pause_ms: int
+    extenders: Mapping[str, Extender], case: Case, around: _Cluster, url: str, folder: Path, calls: int, pause_ms: int
 ) -> Iterator[str]:
-    """Call all in turn; a line for each: medians in ms, and as a part of the first one's, with an interval (95 %)."""
+    """Call all in turn; a line for each: medians in ms, and as a part of the first one's, with an interval (95 %).
+
+    `url` has watch events sent before each call; none are if it is empty.
+    """
     (folder / "pod").write_text(json.dumps(_pod_object(f"web-{_NUMBER}", "1")))
     (folder / "names").write_text(json.dumps(around.names))
     before = {name: _Look.at(one) for name, one in extenders.items()}
@@ -205,7 +209,7 @@ def _measured(
         json.dumps({"URL": one.url, "Certificates": str(one.certificates or ""), "Scores": bool(case.scores)})
         for one in extenders.values()
     ]
-    command = [str(programs.peer("pacer")), f"-calls={calls}", f"-pause={pause_ms}ms", f"-event={around.url}"]
+    command = [str(programs.peer("pacer")), f"-calls={calls}", f"-pause={pause_ms}ms", f"-event={url}"]
     command += [f"-pod={folder / 'pod'}", f"-names={folder / 'names'}", *targets]
     took = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     first = list[float]()
@@ -232,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pauses", default="0,5,50", metavar="MS,...", help="before each pod (default: %(default)s)")
     parser.add_argument("--nodes", type=int, default=1000, help="default: %(default)s")
     parser.add_argument("--calls", type=int, default=150, help="pods for each (default: %(default)s)")
+    parser.add_argument("--no-events", action="store_true", help="send none: they are in the processor time of all")
     parser.add_argument("--no-switches", action="store_true", help="leave out the variants that do without something")
     return parser
 

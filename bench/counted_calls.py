@@ -20,7 +20,7 @@ from bench.counts import REFERENCE
 from bench.stage import CASES
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import CallClock, Caller, IncomingCall, Reply

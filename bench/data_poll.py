@@ -19,11 +19,11 @@ from bench.measure import Benchmark, Benchmarks, Size, steady
 from bench.report import main
 from bench.webhook import CALLER
 from fairlead.api.parse import parse_policy
-from fairlead.mirror import decode as wire
 from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.watched_node import WatchedNode
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.polls import Poll, Reading, poll_of
 from fairlead.process.replica import IdleTime
 from fairlead.strategies.registry import installed, policy_with
@@ -109,7 +109,7 @@ class _Process:
         self.clock = clock
         self.mirror = Mirror(self.time)
         for text in objects.nodes(nodes):
-            self.mirror.node_sink.put(wire.watched_node(text))
+            self.mirror.node_sink.put(WatchedNode(text))
         self.breaker = CircuitBreaker()
         strategies = {one.name: one for one in installed()}
         policy = parse_policy(_policy(), policy_with(strategies.values()))

@@ -15,7 +15,7 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady
 from bench.report import main
 from bench.webhook import CALLER, WHEN, Known, body
 from fairlead.mirror.mirror import Mirror
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.time_units import SECOND_NS
 from fairlead.webhook.decisions.decision_log import DecisionLog
 from fairlead.webhook.decisions.decision_record import DecidingPolicy, DecisionRecord, Effect, RuleRejections

@@ -17,10 +17,10 @@ from fairlead.groups.turns import WAITING
 from fairlead.metrics import Metrics
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.binding.device_grants import DeviceGrants
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.call import IncomingCall, Reply

@@ -62,7 +62,8 @@ def main() -> int:
                 lines.append(line)
     if given.page:
         clusters = ", ".join(f"{nodes} with {pods} pods" for nodes, pods in sizes)
-        page.put("At scale", [f"Nodes: {clusters}.", page.when_and_where(), "", *page.rows(lines)])
+        about = "A real API server, `bench.scale`; where nodes send heartbeats, as many as it passes on."
+        page.put("At scale", [about, f"Nodes: {clusters}.", page.when_and_where(), "", *page.rows(lines)])
     return 0
 
 

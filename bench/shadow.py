@@ -19,10 +19,10 @@ from bench.measure import MILLI, Benchmark, Benchmarks, Size, steady, timed
 from bench.report import main
 from fairlead.metrics import Metrics
 from fairlead.mirror.mirror import Mirror
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.compiler import CompileOptions, compile_policy
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.strategies.reads import NodeChange
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.extender.caches import NodeNameCache

@@ -11,8 +11,8 @@ from bench import cluster
 from bench.measure import Benchmark, Benchmarks, Size, timed
 from bench.report import main
 from fairlead.mirror import decode
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.node_view import NodeView
 from fairlead.webhook.extender import verbs
 from fairlead.webhook.extender.caches import NodeNameCache

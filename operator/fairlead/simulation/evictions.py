@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.preemption import Dropped, dropped, protects
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fairlead.policy.evaluate.columns import Rejection
+from fairlead.policy.columns.column import Rejection
 from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.simulation.results import PodResult
 from fairlead.simulation.simulation import Simulation

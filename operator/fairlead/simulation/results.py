@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from fairlead.policy.affinity.published_parts import PublishedOfPod
-from fairlead.policy.evaluate.columns import Rejection
+from fairlead.policy.columns.column import Rejection
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.explain.group_explained import GroupExplained
 from fairlead.policy.views.pod_view import PodView

@@ -9,11 +9,11 @@ import msgspec
 
 from fairlead.api.errors import FieldError, InvalidObjectError
 from fairlead.groups.group import Group
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy, ExpressionRule
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import steps_of
 from fairlead.policy.explain.explanation import NodeExplained
 from fairlead.policy.explain.group_explained import group_steps

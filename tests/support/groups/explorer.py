@@ -279,7 +279,7 @@ class GroupsCase(NetworkCase):
         self.tell(lambda: f"{replica.name} sees pods at {replica.views.pods_at} of {len(self.server.pod_history) - 1}")
 
     def see_ledgers(self) -> None:
-        self.one_of(self.replicas).views.advance_ledgers(1 + self.draw(4))
+        self.one_of(self.replicas).advance_ledgers(1 + self.draw(4))
 
     def pass_on(self) -> None:
         """Let a call that is passed on arrive, or its end."""

@@ -4,8 +4,12 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from fairlead.cel.values.structs import NO_INT, NO_TEXT
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import Mirror
+from fairlead.mirror.watched_node import WatchedNode
 from fairlead.policy.nodes.journal import JournalEntry
 from fairlead.policy.views.node_view import NodeView
 from fairlead.strategies.reads import NodeChange, Reads
@@ -66,6 +70,15 @@ def written(obj: Object) -> bytes:
     return json.dumps(obj, separators=(",", ":")).encode()
 
 
+def plain(value: Any) -> Any:
+    """Return what an object of the mirror has, whichever decoder made it; absent texts and numbers are None."""
+    if value is NO_TEXT or value is NO_INT:
+        return None
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 class FedMirror:
     """A mirror that is told of objects; it sees them at the time that its clock shows."""
 
@@ -77,7 +90,7 @@ class FedMirror:
 
     def node(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         """Return the node that came of it."""
-        return self._noted(lambda: self.mirror.node_sink.put(decode.watched_node(written(node(*args, **fields)))))
+        return self._noted(lambda: self.mirror.node_sink.put(WatchedNode(written(node(*args, **fields)))))
 
     def pod(self, *args: Any, **fields: Any) -> list[JournalEntry]:
         return self._noted(lambda: self.mirror.placed_sink.put(self.placed(written(pod(*args, **fields)))))

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.policy.columns.column import Rejection
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import ENTRIES, Classes
-from fairlead.policy.evaluate.columns import Rejection
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Matched, policy_set

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cel.values.structs import from_json
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.placed_pod import PlacedPod

@@ -13,10 +13,10 @@ from fairlead.cel.check import VALUE, Environment, ExpressionError, check
 from fairlead.cel.engine.environment import RULE
 from fairlead.cel.functions.time_text import string_to_timestamp
 from fairlead.cel.values.structs import from_json
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.evaluate.annotations import annotations
 from fairlead.policy.evaluate.preemption import dropped
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED
 from fairlead.policy.views.node_view import NodeView
 from fairlead.policy.views.pod_view import PodView

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.simulation.simulation import Simulation
 from fairlead.webhook.extender import verbs

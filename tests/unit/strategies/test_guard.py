@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression_rules import verdict_of
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.process.tasks import endless_strategies_interrupted
 from fairlead.strategies.contract import PASS, CompiledFilter, Filter, Strategy, Use
 from fairlead.strategies.guard import EndlessStrategyError, StrategyGuard

@@ -8,8 +8,8 @@ import pytest
 from fairlead.api.errors import InvalidObjectError
 from fairlead.learned.pair import NOTHING, Observation, count, node_key, written
 from fairlead.learned.pairs import Key, Pairs, shard_of
+from fairlead.policy.columns.rule_errors import RuleFailures
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.policy.explain.explainer import explain
 from fairlead.strategies.reads import usual_type
 from fairlead.webhook.learning.followed_rules import followed_rules

@@ -12,7 +12,7 @@ from fairlead.cli.reports.published_text import published_lines
 from fairlead.cli.reports.rows import score_text, some
 from fairlead.cli.reports.rule_text import indent_rows, of_items, of_rejection, of_step, of_unmatched, of_ways, value_of
 from fairlead.cli.reports.shadow_text import shadow_lines
-from fairlead.policy.evaluate.columns import Rejection
+from fairlead.policy.columns.column import Rejection
 from fairlead.policy.explain.explanation import RuleExplained, ScoreExplained
 from fairlead.policy.explain.group_explained import group_steps
 from fairlead.policy.explain.mismatch import Unmatched

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import AnnotationRule
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, RuleError

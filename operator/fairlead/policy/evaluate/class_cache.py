@@ -5,7 +5,7 @@ eight for each score and node, and what its rules hold of the pod.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,14 +17,17 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.cel.values.value_types import Some
-from fairlead.policy.evaluate.columns import ScoreColumn
+from fairlead.policy.columns.column import ScoreColumn
 from fairlead.policy.evaluate.compared_score import ComparedScore
+from fairlead.policy.evaluate.matching import Key
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.views.pod_view import PodView
 
 BYTES: Final = 64 << 20
 ENTRIES: Final = 768
 NAMED: Final = 32
+ALIKE: Final = 32
+"""Classes among which a new one looks for results of rules to which its pods are the same."""
 _SEVERAL: Final = 2
 _GROUPS: Final = (list, tuple, set, frozenset)
 SAMPLE: Final = 32
@@ -46,7 +49,7 @@ class CacheCounts:
 class PodClass:
     """Cached results of one class of pods."""
 
-    key: tuple[int, Hashable]
+    key: tuple[int, Key]
     """The id of the evaluator, and the equivalence key."""
     verdicts: VerdictCache
     scores: RuleCache[ScoreColumn]
@@ -74,7 +77,7 @@ class Classes:
     size: int = 0
     """Bytes of all classes."""
     counts: CacheCounts = field(default_factory=CacheCounts)
-    _classes: OrderedDict[tuple[int, Hashable], PodClass] = field(default_factory=OrderedDict)
+    _classes: OrderedDict[tuple[int, Key], PodClass] = field(default_factory=OrderedDict)
     _named: deque[PodClass] = field(default_factory=deque)
 
     def __len__(self) -> int:
@@ -87,11 +90,16 @@ class Classes:
     def __contains__(self, pod_class: PodClass) -> bool:
         return self._classes.get(pod_class.key) is pod_class
 
-    def get(self, key: tuple[int, Hashable]) -> PodClass | None:
+    def get(self, key: tuple[int, Key]) -> PodClass | None:
         """Return the class of a key, if there is one, without counting as use."""
         return self._classes.get(key)
 
-    def use(self, key: tuple[int, Hashable]) -> PodClass | None:
+    def alike(self, key: tuple[int, Key]) -> Iterator[PodClass]:
+        """Return recently used classes of the same evaluator and the same policies, the most recently used first."""
+        recent = islice(reversed(self._classes.values()), ALIKE)
+        return (each for each in recent if each.key[0] == key[0] and each.key[1][0] == key[1][0])
+
+    def use(self, key: tuple[int, Key]) -> PodClass | None:
         """Return the class of a key, if there is one, and count a hit or a miss."""
         found = self._classes.get(key)
         if found is None:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.policy.columns.column import NAN, View
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression_rules import values_over
 from fairlead.policy.compile.model import CompiledPolicy, ScoreRule
-from fairlead.policy.evaluate.columns import NAN, View
 from fairlead.policy.evaluate.deadline import Clock, Spent, TooSlowError
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.compared_views import KeptOfNodes, SeenNodes, compared_views, follow, kept_of
 from fairlead.policy.nodes.learned_facts import seen_by
 from fairlead.policy.nodes.node_table import Nodes

@@ -3,26 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.compile.expression_rules import bind_rule
-from fairlead.policy.compile.model import CompiledPolicy, FilterRule
+from fairlead.policy.columns.column import NAN
+from fairlead.policy.columns.data_column import DataColumn
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
-from fairlead.policy.evaluate.columns import NAN, DataColumn, FilterColumn, ScoreColumn
 from fairlead.policy.evaluate.compared_score import compare, compared_scores, follow_all, kept_for
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.matching import Key, Matched, PolicySet, Switched, equivalence_key
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.evaluate.rule_columns import filter_columns, score_columns
 from fairlead.policy.evaluate.scoring import totals
 from fairlead.policy.evaluate.verdict_cache import RuleCache, VerdictCache
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.compared_views import KeptOfNodes
-from fairlead.policy.nodes.learned_facts import seen_by, sources_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
-from fairlead.strategies.contract import CompiledFilter, Filter, Normalize, Reject
-from fairlead.strategies.reads import Reads, union
+from fairlead.strategies.reads import union
+
+if TYPE_CHECKING:
+    from fairlead.strategies.contract import Normalize
 
 KEYS: Final = 256
 UNKNOWN_NODE: Final = "node is not known yet"
@@ -83,13 +84,13 @@ class Evaluator:
         deadline_ns: int,
     ) -> Filtered:
         """Return which of these nodes the pod may use by the policies that apply to it. Raises TooSlowError."""
-        found = self._class_of(pod, matched)
+        found = self._class_of(pod, matched, now)
         cache = found.verdicts
         if not cache.rules:
             return Filtered(names)
         self._refresh_data(now, clock, deadline_ns)
         try:
-            cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
+            cache.refresh(now, clock, deadline_ns, self._wanted(names))
             passing = self.classes.names_of(found)
         finally:
             if cache.has_grown:
@@ -109,13 +110,13 @@ class Evaluator:
         deadline_ns: int,
     ) -> list[float]:
         """Return the exact total of the policies for each node; an unknown one has no value. Raises TooSlowError."""
-        found = self._class_of(pod, matched)
+        found = self._class_of(pod, matched, now)
         cache = found.scores
         if not cache.rules and not found.compared:
             return [0.0] * len(names)
         self._refresh_data(now, clock, deadline_ns)
         try:
-            spent = cache.refresh(now, clock, deadline_ns, lambda: self._known(names))
+            spent = cache.refresh(now, clock, deadline_ns, self._wanted(names))
         finally:
             if cache.has_grown:
                 self.classes.count(found)
@@ -196,6 +197,10 @@ class Evaluator:
         self.nodes.expire(now)
         self._data.refresh(now, clock, deadline_ns)
 
+    def _wanted(self, names: Sequence[str]) -> Callable[[], Sequence[int]] | None:
+        """Return a function that returns the slots of these nodes; None if they are all nodes."""
+        return (lambda: self._known(names)) if len(names) < len(self.nodes.slots) else None
+
     def _known(self, names: Sequence[str]) -> Sequence[int]:
         """Return the slots of the nodes that are known."""
         places = self._places(names)
@@ -209,12 +214,23 @@ class Evaluator:
         except KeyError:
             return None
 
-    def _class_of(self, pod: PodView, matched: Sequence[Matched]) -> PodClass:
+    def _class_of(self, pod: PodView, matched: Sequence[Matched], now: int) -> PodClass:
         key = self.class_of(pod, matched)
         if key is None:
             return self._bind(pod, matched)
         in_cache = (id(self), key)
-        return self.classes.use(in_cache) or self.classes.put(self._bind(pod, matched, in_cache))
+        return self.classes.use(in_cache) or self.classes.put(self._new_class(pod, matched, in_cache, now))
+
+    def _new_class(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key], now: int) -> PodClass:
+        """Return a class that begins with the results of rules to which pods of other classes are the same."""
+        made, alike = self._bind(pod, matched, key), [*self.classes.alike(key)]
+        columns = *made.verdicts.rules, *made.scores.rules
+        for column in columns:
+            column.key = equivalence_key(column.reads)(pod)
+        made.uncounted = *made.uncounted, *(column.key for column in columns)
+        made.verdicts.copy_from((each.verdicts for each in alike), now)
+        made.scores.copy_from((each.scores for each in alike), now)
+        return made
 
     def _key_of(self, names: tuple[str, ...], matched: Sequence[Matched]) -> Callable[[PodView], Key | None]:
         if len(self._keys) >= KEYS:
@@ -226,7 +242,7 @@ class Evaluator:
     def _bind(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key] = (0, ())) -> PodClass:
         filters = [rule for each in matched for rule in filter_columns(each, pod, self.nodes, self.tally)]
         decided = [each.policy for each in matched if not each.undecided]
-        scores = [rule for policy in decided for rule in _scores(policy, pod, self.nodes, self.tally)]
+        scores = [rule for policy in decided for rule in score_columns(policy, pod, self.nodes, self.tally)]
         compared = [score for policy in decided for score in compared_scores(policy, pod, self.nodes, self.tally)]
         held = key[1], pod, *(rule.decide for rule in filters), *(rule.rate for rule in scores)
         return PodClass(
@@ -236,58 +252,6 @@ class Evaluator:
 
 def _names(matched: Sequence[Matched]) -> tuple[str, ...]:
     return tuple([f"{each.policy.name}!" if each.undecided else each.policy.name for each in matched])
-
-
-def filter_columns(matched: Matched, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[FilterColumn]:
-    """Return the filters of a policy for a pod, in the order in which their reasons are given."""
-    policy = matched.policy
-    rules = sorted(policy.filters, key=lambda rule: rule.name)
-    if matched.undecided:
-        rules = [_undecided(rule, undecided(policy.name)) for rule in rules[:1]]
-    return [
-        FilterColumn(
-            policy=policy,
-            name=rule.name,
-            reads=rule.filter.reads,
-            tally=tally,
-            is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
-            rule=rule,
-            decide=bind_rule(rule.filter, pod, rule.name),
-            sources=sources_of(nodes, policy, rule.name, rule.filter.reads),
-            view=seen_by(nodes, policy, rule.name, rule.filter.reads, pod),
-        )
-        for rule in rules
-    ]
-
-
-def undecided(policy: str) -> str:
-    """Return the reason for which a policy rejects every node if a condition of its match raised."""
-    return f"cannot tell whether policy {policy} applies to this pod"
-
-
-def _undecided(rule: FilterRule, reason: str) -> FilterRule:
-    """Return a filter that rejects every node, in place of all filters of a policy whose match is not decided."""
-    reject = Reject(reason)
-    refuse: Filter = CompiledFilter(reads=Reads(), for_pod=lambda _: lambda *_: reject, reasons=(reason,))
-    return FilterRule(rule.name, refuse, rejects_on_error=True, resolvable=False)
-
-
-def _scores(policy: CompiledPolicy, pod: PodView, nodes: Nodes, tally: RuleErrorTally) -> list[ScoreColumn]:
-    return [
-        ScoreColumn(
-            policy=policy,
-            name=rule.name,
-            reads=rule.score.reads,
-            tally=tally,
-            is_volatile=rule.expression is not None and not rule.expression.has_known_expiry,
-            rule=rule,
-            rate=bind_rule(rule.score, pod, rule.name),
-            sources=sources_of(nodes, policy, rule.name, rule.score.reads),
-            view=seen_by(nodes, policy, rule.name, rule.score.reads, pod),
-        )
-        for rule in sorted(policy.scores, key=lambda rule: rule.name)
-        if not rule.compares
-    ]
 
 
 def _are_all_in(known: Mapping[str, None], names: Sequence[str]) -> bool:

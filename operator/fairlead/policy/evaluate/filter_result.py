@@ -7,7 +7,7 @@ from itertools import compress, filterfalse
 from typing import Final, NamedTuple, TypeAlias
 
 from fairlead.grants.entry import Domain
-from fairlead.policy.evaluate.columns import PASSED, FilterColumn, Rejection
+from fairlead.policy.columns.column import PASSED, FilterColumn, Rejection
 from fairlead.policy.evaluate.group_membership import UNDECIDED, RequiredGroup
 from fairlead.policy.evaluate.verdict_cache import VerdictCache
 from fairlead.policy.views.node_view import NodeView

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.cel.values.structs import empty
 from fairlead.groups.group import SIZE_MAX, VALUE_MAX, Group, Membership, UndecidedGroup
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.gang_compiler import controller_uid, evaluated
 from fairlead.policy.compile.model import CompiledPolicy, DomainRule, GangRule
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Matched, selects, watch
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RAISED, RuleError
 from fairlead.policy.views.placed_pod import PlacedPod
 from fairlead.policy.views.pod_view import PodView

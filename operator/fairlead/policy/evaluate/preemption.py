@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression_rules import error_verdict
 from fairlead.policy.compile.model import ExpressionRule
-from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, filter_columns
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.evaluate.rule_columns import filter_columns
 from fairlead.policy.nodes.annotated_values import with_data
 from fairlead.policy.nodes.learned_facts import with_learned
 from fairlead.policy.nodes.node_table import Nodes

@@ -7,12 +7,13 @@ adds nothing.
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import add
 from typing import Final, cast
 
 from fairlead.strategies.contract import Normalize
 
 TOP: Final = 100.0
-STEP: Final = 10.0
+STEP: Final = 10
 """Worth of a point that is sent: the scheduler multiplies by it."""
 _EQUAL: Final = 1e-9
 _FEW: Final = 4
@@ -25,12 +26,14 @@ Values = Sequence[float | None]
 def normalize_scores(values: Values, how: Normalize) -> list[float] | None:
     """Return scores from 0 to 100, one for each value; None if there is no value at all."""
     distinct = {*values}
-    if 0 < len(distinct) <= len(values) // _FEW:
-        known = _known(distinct)
-        if len(known) == len(distinct):
-            table = dict(zip(known, _scaled(known, how), strict=True))
-            return [*map(table.__getitem__, cast("Sequence[float]", values))]
-    known = _known(values)
+    if distinct and None not in distinct and math.isfinite(sum(cast("set[float]", distinct))):
+        numbers = cast("Sequence[float]", values)
+        if len(distinct) > len(values) // _FEW:
+            return _scaled(numbers, how)
+        few = [*cast("set[float]", distinct)]
+        table = dict(zip(few, _scaled(few, how), strict=True))
+        return [*map(table.__getitem__, numbers)]
+    known = [value for value in values if value is not None and value - value == 0.0]
     if not known:
         return None
     scaled = _scaled(known, how)
@@ -39,10 +42,6 @@ def normalize_scores(values: Values, how: Normalize) -> list[float] | None:
     mean = math.fsum(scaled) / len(scaled)
     following = iter(scaled)
     return [mean if value is None or value - value != 0.0 else next(following) for value in values]
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None and value - value == 0.0]
 
 
 def _scaled(values: Sequence[float], how: Normalize) -> list[float]:
@@ -79,6 +78,8 @@ def sums(columns: Sequence[list[float]], size: int) -> list[float]:
     """Return the sum of the points of all rules for each node."""
     if len(columns) == 1:
         return columns[0]
+    if len(columns) == 2:  # the sum of two is rounded once, whatever their order
+        return [*map(add, *columns)]
     return [math.fsum(row) for row in zip(*columns, strict=True)] if columns else [0.0] * size
 
 
@@ -93,4 +94,4 @@ def on_the_wire(sums: Sequence[float]) -> list[int]:
 
 
 def _points(sums: Iterable[float], low: float) -> list[int]:
-    return [int((total - low) // STEP) + ((total - low) % STEP >= STEP / 2) for total in sums]
+    return [(int(total - low) + STEP // 2) // STEP for total in sums]  # exact, as half a step is a whole number

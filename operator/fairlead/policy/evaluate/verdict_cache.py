@@ -6,13 +6,13 @@ over slices of the nodes, and checks the deadline after each slice.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, count
 from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
-from fairlead.policy.evaluate.columns import PASSED, Column, FilterColumn
+from fairlead.policy.columns.column import PASSED, Column, FilterColumn
 from fairlead.policy.evaluate.deadline import NOTHING_SPENT, Clock, Spent, TooSlowError
 from fairlead.policy.nodes.measured_table import Published
 from fairlead.policy.nodes.node_table import Nodes
@@ -48,7 +48,7 @@ class RuleCache(Generic[B]):
         `wanted` is called only if more than a few results are out of date. `goes_on`: results that hold for a moment
         only are kept, as the moment is the one at which this began. Returns what each policy took.
         """
-        self._read_journal(now)
+        self.read_journal(now)
         if not goes_on:
             self._forget_volatile()
         # Rules whose verdicts hold only now come last: a part of them is of no use to a later call.
@@ -71,30 +71,47 @@ class RuleCache(Generic[B]):
 
         The nodes are given as an integer with a byte for each slot.
         """
-        self._read_journal(now)
+        self.read_journal(now)
         self._forget_volatile()
         behind = [int.from_bytes(rule.waiting, "little") & nodes for rule in self.rules if rule.is_behind]
         return sum([one.bit_count() for one in behind])
 
+    def copy_from(self, others: Iterable["RuleCache[B]"], now: int) -> None:
+        """Begin with the results that other caches of the same rules have for pods that are the same to a rule."""
+        self.read_journal(now)
+        left = {at: rule for at, rule in enumerate(self.rules) if rule.key is not None}
+        for other in others:
+            if not left:
+                return
+            found = [at for at, rule in left.items() if other.rules[at].key == rule.key]
+            if found and other.position >= 0:
+                other.read_journal(now)
+                for at in found:
+                    left.pop(at).copy(other.rules[at])
+
     def _forget_volatile(self) -> None:
-        for rule in self.rules:
-            if rule.is_volatile:
-                rule.wait_for(self.nodes.slots.values())
+        self._wait_for_nodes([rule for rule in self.rules if rule.is_volatile])
+
+    def _wait_for_nodes(self, rules: Sequence[B]) -> None:
+        if rules:
+            in_use = self.nodes.in_use
+            for rule in rules:
+                rule.wait_for_all(in_use)
 
     def count(self) -> int:
         """Return the bytes that the cache takes."""
         self.has_grown = False
         return sum([rule.size() for rule in self.rules])
 
-    def _read_journal(self, now: int) -> None:
+    def read_journal(self, now: int) -> None:
+        """Note which results are out of date."""
         entries = None if self.position < 0 else self.nodes.since(self.position)
         size = len(self.nodes.views)
         for rule in self.rules:
             rule.grow(size)
         if entries is None:
             self.nodes.note_reads(rule.reads for rule in self.rules)
-            for rule in self.rules:
-                rule.wait_for(self.nodes.slots.values())
+            self._wait_for_nodes(self.rules)
         else:
             dirty = [rule.expired(now) for rule in self.rules]
             for entry in entries:
@@ -174,7 +191,7 @@ class VerdictCache(RuleCache[FilterColumn]):
         nodes = self.nodes
         if self._names is None or self._removals != nodes.removals:
             passing = self.passing
-            self._names = {name: None for name, slot in nodes.slots.items() if passing[slot]}
+            self._names = dict.fromkeys(compress(nodes.slots, map(passing.__getitem__, nodes.slots.values())))
             self._removals = nodes.removals
             self.has_grown = True
         return self._names

@@ -12,8 +12,9 @@ from fairlead.cel.analysis.node_facts import VARIABLES
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.expression_rules import values_over, verdict_of, with_values
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
-from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, undecided
+from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE
 from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.evaluate.rule_columns import undecided
 from fairlead.policy.evaluate.scoring import normalize_scores, on_the_wire, sums, weigh
 from fairlead.policy.explain.counterfactuals import all_changes, lowered_values
 from fairlead.policy.explain.explanation import (

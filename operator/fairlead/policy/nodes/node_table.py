@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _READ_MAX: Final = 4096
 """Paths that are known to be read; beyond them any change is noted."""
+_CHANGES_MAX: Final = 256
+"""Sets of paths of which it is kept whether they are read."""
 _NO_DATA: Final = Data()
 
 
@@ -55,6 +57,8 @@ class Nodes:
     """Fields of nodes that any cached result was computed from; one that is read no longer stays."""
     _above_read: set[Path] = field(default_factory=set)
     """Fields that include one of these."""
+    _are_read: dict[frozenset[Path], bool] = field(default_factory=dict)
+    """Answers of `_any_is_read` for fields that changed together lately: most changes are of the same few."""
     _with_data: "WeakValueDictionary[tuple[object, ...], NodesWithData]" = field(default_factory=WeakValueDictionary)
     """Views that some rule uses, by the policy, its entries and their tables."""
 
@@ -67,6 +71,11 @@ class Nodes:
     def head(self) -> int:
         """Return the position after the journal's last entry."""
         return self.journal.head
+
+    @property
+    def in_use(self) -> bytes:
+        """Return a mask of the slots that have a node."""
+        return bytes([view is not None for view in self.views]) if self._unused else b"\1" * len(self.views)
 
     def put(self, view: NodeView, change: NodeChange | None = None) -> None:
         """Add a node, or replace it; `change` says what differs, None stands for everything."""
@@ -91,6 +100,7 @@ class Nodes:
         for path in {path for one in reads for path in one.node} - self._read:
             self._read.add(path)
             self._above_read.update(path[:size] for size in range(len(path)))
+            self._are_read.clear()
 
     def remove(self, name: str) -> None:
         """Remove a node, if it is known."""
@@ -222,12 +232,19 @@ class Nodes:
 
     def _is_read(self, change: NodeChange) -> bool:
         """Return whether a cached result may have been computed from what changed."""
-        read, above = self._read, self._above_read
-        return (
-            len(read) > _READ_MAX
-            or change != NodeChange(node=change.node)
-            or any(path in above or any(path[:size] in read for size in range(len(path) + 1)) for path in change.node)
-        )
+        return len(self._read) > _READ_MAX or change != NodeChange(node=change.node) or self._any_is_read(change.node)
+
+    def _any_is_read(self, paths: frozenset[Path]) -> bool:
+        """Return whether a cached result may have been computed from one of these fields."""
+        found = self._are_read.get(paths)
+        if found is None:
+            if len(self._are_read) >= _CHANGES_MAX:
+                self._are_read.clear()
+            read, above = self._read, self._above_read
+            found = self._are_read[paths] = any(
+                path in above or any(path[:size] in read for size in range(len(path) + 1)) for path in paths
+            )
+        return found
 
     def _forget_measured(self, slot: int, name: str) -> None:
         """Forget what was measured of a slot, which has another node now."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from fairlead.policy.columns.column import NAN, Column, ScoreColumn
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.class_cache import PodClass
-from fairlead.policy.evaluate.columns import NAN, Column, ScoreColumn
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.evaluate.deadline import Clock
 from fairlead.policy.evaluate.matching import Key, Matched, Switched
@@ -197,22 +197,16 @@ class CallComparison:
 
         Results that were up to date before a pause are so for the call: what changed since is left out.
         """
-        pod_class, goes_on = part.pod_class or evaluator.class_for(self.call.pod, part.matched), False
+        pod_class = part.pod_class or evaluator.class_for(self.call.pod, part.matched, self.stretch().now)
         if not part.out_of_date:
             self.changes.read()
             return _Evaluated(part, pod_class)
+        goes_on = False
         while part.spent_ns <= self.call.budget_ns:
             when = self.stretch()
             began = when.clock()
             self.changes.read()
-            done = evaluator.work(
-                pod_class,
-                self.call.slots,
-                now=when.now,
-                clock=when.clock,
-                deadline_ns=when.deadline_ns,
-                goes_on=goes_on,
-            )
+            done = evaluator.work(pod_class, self.call.slots, *when, goes_on=goes_on)
             self.changes.skip()
             part.spent_ns += when.clock() - began
             if done:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from fairlead.policy.evaluate.columns import Column
+from fairlead.policy.columns.column import Column
 from fairlead.policy.evaluate.compared_score import ComparedScore
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.journal import JournalEntry

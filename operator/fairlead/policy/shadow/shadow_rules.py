@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy, RuleKind
 from fairlead.policy.compile.modes import compared
 from fairlead.policy.evaluate.class_cache import Classes, PodClass
 from fairlead.policy.evaluate.deadline import Clock, TooSlowError
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Key, Matched, PolicySet
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.annotated_values import reads_of
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.pod_view import PodView
@@ -23,14 +23,15 @@ RuleId: TypeAlias = tuple[RuleKind, str]
 class ShadowEvaluator(Evaluator):
     """Evaluator that works in stretches, since no call waits for it."""
 
-    def class_for(self, pod: PodView, matched: Sequence[Matched]) -> PodClass:
+    def class_for(self, pod: PodView, matched: Sequence[Matched], now: int) -> PodClass:
         """Return the class of a pod, up to date or not."""
-        return self._class_of(pod, matched)
+        return self._class_of(pod, matched, now)
 
     def cached(self, key: Key | None) -> PodClass | None:
         """Return the class of a key, if there is one."""
-        in_cache = id(self), key
-        return None if key is None or self.classes.get(in_cache) is None else self.classes.use(in_cache)
+        if key is None or self.classes.get((id(self), key)) is None:
+            return None
+        return self.classes.use((id(self), key))
 
     def out_of_date(self, pod_class: PodClass, nodes: int, now: int) -> int:
         """Return how many results about some nodes are out of date; they are given as in `RuleCache`."""
@@ -39,7 +40,7 @@ class ShadowEvaluator(Evaluator):
         return sum([one.out_of_date(now, nodes) for one in caches if one.rules]) + len(pod_class.compared)
 
     def work(
-        self, pod_class: PodClass, slots: Sequence[int], *, now: int, clock: Clock, deadline_ns: int, goes_on: bool
+        self, pod_class: PodClass, slots: Sequence[int], now: int, clock: Clock, deadline_ns: int, *, goes_on: bool
     ) -> bool:
         """Bring the results about the nodes in these slots up to date; return whether that is done.
 

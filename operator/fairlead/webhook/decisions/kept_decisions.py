@@ -87,6 +87,8 @@ class KeptDecisions:
         with_second_entry(record, second)
         for ring in rings:
             ring.put(record)
+        if record.effects:
+            self._count_effects()
         if record.leaves_no_node or (record.is_decided and not was_decided):
             self._placed.take(record.uid)
             self._keep(record)
@@ -130,7 +132,7 @@ class KeptDecisions:
             effect = effect.beside(one) if one.policy == effect.policy else effect
         record.effects = (*others, effect)
         self._effects.setdefault(effect.policy, _Ring(EFFECTS)).put(record)
-        self._effects_size = sum(ring.size for ring in self._effects.values())
+        self._count_effects()
         self._limit()
 
     def retain_policies(self, names: frozenset[str]) -> None:
@@ -176,6 +178,9 @@ class KeptDecisions:
         self._sampled_ns = now_ns
         return True
 
+    def _count_effects(self) -> None:
+        self._effects_size = sum(ring.size for ring in self._effects.values())
+
     def _limit(self) -> None:
         """Drop the oldest records of a ring after the other, those of waiting pods last, until all fit."""
         if self.size <= self.limit:
@@ -183,4 +188,4 @@ class KeptDecisions:
         for ring in self._rings:
             while ring.records and self.size > self.limit:
                 ring.drop_oldest()
-                self._effects_size = sum(one.size for one in self._effects.values())
+                self._count_effects()

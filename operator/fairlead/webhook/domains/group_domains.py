@@ -24,7 +24,15 @@ class GroupDomains(Capability):
         self.views: Final = DomainViews(grants.views)
         writer = LedgerWriter[DomainRequest](server, self.views, kind=OF_GROUPS)
         self._writer = writer
-        self._feed = LedgerFeed(client, server, namespace, self.views.ledgers, self.views, kind=OF_GROUPS)
+        self._feed = LedgerFeed(
+            client,
+            server,
+            namespace,
+            self.views.ledgers,
+            self.views,
+            kind=OF_GROUPS,
+            on_put=lambda one: writer.drop_shown(one.subject),
+        )
         self._feed.sink.on_removed = self._forget
         grants.granter.steps.domains = writer
 

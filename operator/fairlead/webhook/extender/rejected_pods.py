@@ -12,12 +12,13 @@ from typing import Final
 
 from fairlead.groups.group import Group, Membership, UndecidedGroup
 from fairlead.logs import FaultError, RateLimiter
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.evaluator import Evaluator, filter_columns
+from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered
 from fairlead.policy.evaluate.group_membership import membership_of
 from fairlead.policy.evaluate.matching import Matched, Switched
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.evaluate.rule_columns import filter_columns
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_view import PodView
 from fairlead.time_units import SECOND_NS

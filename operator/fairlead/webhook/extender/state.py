@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from fairlead.mirror.resource_limits import usage_of
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.class_cache import CacheCounts, Classes
 from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.shadow.shadow_rules import ShadowRules, shadow_rules
 from fairlead.policy.views.node_view import NodeView

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeVar
 
 from fairlead.groups.group import Membership, UndecidedGroup
 from fairlead.pki.identities import NO_POD
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import FILTER_PREFIX
 from fairlead.policy.evaluate.deadline import TooSlowError, too_slow
 from fairlead.policy.evaluate.evaluator import UNKNOWN_NODE, Evaluator
 from fairlead.policy.evaluate.filter_result import Filtered, RuleRef
 from fairlead.policy.evaluate.group_membership import UNDECIDED, membership_of
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.nodes.node_table import RequestNodes
 from fairlead.policy.views.pod_view import PodView

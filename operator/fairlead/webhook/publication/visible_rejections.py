@@ -14,9 +14,9 @@ from fairlead.cel.values.structs import empty, from_json
 from fairlead.cooperative import Steps
 from fairlead.policy.affinity.label_requirement import Matches, node_selection
 from fairlead.policy.affinity.published_pods import Manifest, MatchExpressions, required_terms
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.evaluator import filter_columns
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
+from fairlead.policy.evaluate.rule_columns import filter_columns
 from fairlead.policy.evaluate.verdict_cache import UncachedPass
 from fairlead.policy.views.pod_view import PodView
 from fairlead.simulation.scheduler_filters import filters_for

@@ -9,6 +9,11 @@ from fairlead.kube.resources import NAMESPACES, NODES, PODS
 from fairlead.kube.watch.reflector import Reflector
 from fairlead.mirror import decode
 from fairlead.mirror.mirror import PLACED, UNPLACED, Mirror
+from fairlead.mirror.watched_node import WatchedNode
+
+_PAUSE_OF_NODES_S: Final = 0.01
+"""Nodes are told of often, as each sends heartbeats, and seldom become different. Pods must be known at once: the next
+call may come for a pod that must not join them."""
 
 
 class MirrorFeed:
@@ -24,7 +29,7 @@ class MirrorFeed:
         self._listed: frozenset[str] = frozenset()
         self._listing: asyncio.Future[None] | None = None
         self.reflectors: Final[Mapping[str, Reflector[Any]]] = {
-            "nodes": Reflector(client, NODES, decode=decode.watched_node, sink=mirror.node_sink),
+            "nodes": Reflector(client, NODES, decode=WatchedNode, sink=mirror.node_sink, pause_s=_PAUSE_OF_NODES_S),
             "pods": Reflector(
                 client, PODS, decode=self._placed, sink=mirror.placed_sink, query={"fieldSelector": PLACED}
             ),

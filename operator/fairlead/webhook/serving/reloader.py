@@ -9,12 +9,12 @@ from typing import Final
 
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.modes import compared
 from fairlead.policy.evaluate.class_cache import CacheCounts
 from fairlead.policy.evaluate.matching import PolicySet
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.webhook.capability import Capability, follow_all
 from fairlead.webhook.extender.caches import NodeNameCache
 from fairlead.webhook.extender.circuit_breaker import CircuitBreaker, OpenCircuit, generation_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.logs import FaultError
-from fairlead.policy.evaluate.rule_errors import RuleFailures
+from fairlead.policy.columns.rule_errors import RuleFailures
 
 LOG: Final = logging.getLogger(__name__)
 RuleKey = tuple[str, str]  # policy, rule

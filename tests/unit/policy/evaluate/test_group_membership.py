@@ -7,12 +7,12 @@ import pytest
 
 from fairlead.cel.values.structs import from_json
 from fairlead.groups.group import Group, Membership, UndecidedGroup
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.expression import CompiledExpression
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.evaluate.deadline import TooSlowError
 from fairlead.policy.evaluate.group_membership import GangValues, PlacedGroups, gang_values, membership_of
 from fairlead.policy.evaluate.matching import Matched
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.views.faults import RuleError
 from fairlead.policy.views.placed_pod import placed_pod
 from fairlead.policy.views.pod_view import PodView

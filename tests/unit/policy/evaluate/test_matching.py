@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from fairlead.policy.evaluate.annotations import annotations
-from fairlead.policy.evaluate.evaluator import undecided
 from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.preemption import PROTECTED, dropped
+from fairlead.policy.evaluate.rule_columns import undecided
 from support.policy import NOW, SECOND, Evaluation, node, placed, pod, policy
 
 MATCHES: dict[str, tuple[dict[str, Any], bool]] = {

@@ -7,12 +7,12 @@ import pytest
 from fairlead.api.parse import parse_policy
 from fairlead.cel.values.structs import from_json
 from fairlead.grants.commit import Refused
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.policy_conflicts import LayoutConflict, layout_conflicts
 from fairlead.policy.evaluate.matching import Matched
 from fairlead.policy.evaluate.preemption import dropped
 from fairlead.policy.evaluate.requested_devices import RequestedDevices, choose_devices, requested_devices
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.policy.explain.explainer import explain
 from fairlead.policy.lint.policy_checks import warnings
 from fairlead.policy.nodes.node_table import Nodes

@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.policy.evaluate import columns
-from fairlead.policy.evaluate.columns import FilterColumn
+from fairlead.policy.columns import column
+from fairlead.policy.columns.column import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
+from fairlead.policy.evaluate.evaluator import Evaluator
+from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
 from fairlead.policy.nodes.journal import ENTRIES_MAX
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.strategies.reads import NodeChange, Path, Reads, owner_of
+from fairlead.strategies.reads import LABELS, NodeChange, Path, Reads, owner_of
 from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
+from support.policy.asking import filtered
 
 GPU = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
 
@@ -53,6 +56,79 @@ def test_nothing_is_computed_again_while_nothing_changes() -> None:
         cluster.filter(pod("another", labels={"gpu": "a", "other": "label"}))
         cluster.filter(pod(labels={"gpu": "a"}), ["n1"], NOW + 10**6 * SECOND)
     assert again == {}
+
+
+def test_a_new_class_begins_with_the_results_of_rules_to_which_its_pods_are_the_same() -> None:
+    cluster = _cluster()
+    one, other = pod(labels={"gpu": "a"}), pod(labels={"gpu": "b"})
+    assert len(cluster.filter(one).passed) == 20
+    cluster.scores(one)
+    cluster.nodes.put(node("n3", labels={"gpu": "b", "zone": "z2"}), NodeChange(node=frozenset({LABELS})))
+    cluster.nodes.put(node("n4", labels={"gpu": "b"}), GPU)
+    with evaluations(cluster) as asked:
+        assert cluster.filter(other).passed == ["n4"]
+        cluster.scores(other)
+    assert asked == {"gpu": 20, "gpus": 2, "zone": 1}
+    assert cluster.reasons(other)["n3"] == "p/zone: zone"
+    with evaluations(cluster) as before:
+        assert "n4" not in cluster.filter(one).passed
+    assert before == {"gpu": 2, "zone": 1}, "what another class was given is out of date here, too"
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_results_that_another_class_was_given_expire_in_both(first: str) -> None:
+    young = "now - timestamp(node.metadata.labels['since']) < duration('1m')"
+    since = {"since": "2027-01-15T08:00:00Z"}
+    cluster = Evaluation(
+        [
+            policy(
+                filters={"gpu": "pod.metadata.labels.gpu != 'x'", "young": young}, scores={"s": f"{young} ? 1.0 : 2.0"}
+            )
+        ],
+        [node("n", labels=since)],
+    )
+    classes = {gpu: pod(labels={"gpu": gpu}) for gpu in "ab"}
+    for one in classes.values():
+        assert list(cluster.filter(one).passed) == ["n"]
+        assert cluster.scores(one) == [1.0]
+    later = NOW + 61 * SECOND
+    for one in (classes.pop(first), *classes.values()):
+        assert not cluster.filter(one, now=later).passed
+        assert cluster.scores(one, now=later) == [2.0]
+
+
+def test_classes_that_differ_to_a_score_only_have_the_same_verdicts() -> None:
+    rules = policy(filters={"gpu": "node.metadata.labels.gpu == 'a'"}, scores={"own": "double(pod.spec.priority)"})
+    cluster = Evaluation([rules], [node(f"n{at}", labels={"gpu": "ab"[at % 2]}) for at in range(10)])
+    for priority in (1, 2):
+        with evaluations(cluster) as asked:
+            assert len(cluster.filter(pod(priority=priority)).passed) == 5
+        assert asked == ({"gpu": 10} if priority == 1 else {})
+
+
+def test_reasons_that_a_class_finds_later_are_its_own() -> None:
+    ready = {"nodeReadiness": {"labels": [{"key": "zone"}, {"key": "warm"}]}}
+    cluster = Evaluation([policy(filters={"gpu": "pod.metadata.labels.gpu != 'x'", "ready": ready})])
+    for labels in ({"zone": "z1", "warm": "yes"}, {"zone": "z1"}, {"warm": "yes"}):
+        cluster.nodes.put(node("n", labels=labels))
+        found = [cluster.reasons(pod(labels={"gpu": gpu})) for gpu in "ab"]
+        fresh = Evaluation(cluster.evaluator.policies.policies, [node("n", labels=labels)])
+        assert found == [fresh.reasons(pod(labels={"gpu": "a"}))] * 2
+
+
+def test_a_new_class_does_not_begin_with_what_other_policies_or_another_evaluator_found() -> None:
+    cluster = _cluster()
+    cluster.filter(pod(labels={"gpu": "a"}))
+    same_names = policy(filters={"gpu": "true", "zone": "false", "room": "true"})
+    other = Evaluator(policy_set([same_names]), cluster.nodes, classes=cluster.evaluator.classes)
+    assert not filtered(other, pod(labels={"gpu": "b"}), cluster.names).passed
+
+
+def test_a_new_class_does_not_begin_with_what_held_for_a_moment() -> None:
+    even = "int(now) % 2 == 0 && size(node.metadata.labels) == 0"
+    cluster = Evaluation([policy(filters={"gpu": "pod.metadata.labels.gpu != 'x'", "even": even})], [node("n")])
+    assert list(cluster.filter(pod(labels={"gpu": "a"})).passed) == ["n"]
+    assert not cluster.filter(pod(labels={"gpu": "b"}), now=NOW + SECOND).passed
 
 
 def test_after_one_label_changed_only_its_rules_are_asked_once_for_each_class_asked() -> None:
@@ -148,10 +224,11 @@ def test_what_affects_a_rule_that_was_asked_is_in_the_journal(
     nodes = Nodes()
     nodes.put(node("n1"))
     reads, change = [Reads(node=paths) for paths in read], NodeChange(node=changed, requested=requested)
-    nodes.note_reads(reads)
-    before = nodes.head
-    nodes.put(node("n1"), change)
-    assert (nodes.head > before) is (bool(requested) or any(one.affected_by(change) for one in reads))
+    for many in range(len(reads) + 1):
+        nodes.note_reads(reads[:many])
+        before = nodes.head
+        nodes.put(node("n1"), change)
+        assert (nodes.head > before) is (bool(requested) or any(one.affected_by(change) for one in reads[:many]))
 
 
 def test_rules_that_read_a_pods_identity_are_not_kept() -> None:
@@ -299,7 +376,7 @@ def test_slices_follow_how_long_a_node_takes(monkeypatch: pytest.MonkeyPatch, ea
     slow = _Slow(monkeypatch, each)
     cluster = Evaluation([policy(filters={"f": "true"})], [node(f"n{at}") for at in range(2_000)])
     cluster.filter(pod(), clock=slow)  # type: ignore[arg-type]
-    assert max(slow.slices) <= max(5_000_000, columns._SLICE * each)
+    assert max(slow.slices) <= max(5_000_000, column._SLICE * each)
     assert max(slow.slices[1:]) <= max(2_000_000, each)
     assert max(slow.slices) <= SLICE_MAX * each
     assert sum(slow.slices) == 2_000 * each

@@ -134,6 +134,12 @@ PODS = [
         [({"gpu": "a"}, 1), ({"gpu": "b"}, 1), ({}, 3), ({"gpu": "a", "other": "1"}, 1), ({"own": "yes"}, 2)]
     )
 ]
+NEWCOMERS = [
+    pod("newcomer", labels={"gpu": gpu} | extra, priority=priority)
+    for gpu in "abcdef"
+    for extra, priority in (({}, 1), ({}, 2), ({"own": "yes"}, 1))
+]
+"""Pods to which some rules are the same as to others, so that their class begins with results of another."""
 NAMES = [f"n{at}" for at in range(5)]
 
 
@@ -217,6 +223,10 @@ class Comparison(RuleBasedStateMachine):
     @rule(at=st.integers(0, len(PODS) - 1), names=st.lists(st.sampled_from(NAMES), unique=True))
     def is_asked(self, at: int, names: Sequence[str]) -> None:
         self._compare(PODS[at], names)
+
+    @rule(at=st.integers(0, len(NEWCOMERS) - 1))
+    def a_newcomer_is_asked(self, at: int) -> None:
+        self._compare(NEWCOMERS[at], NAMES)
 
     @rule(at=st.integers(0, len(PODS) - 1))
     def scores_are_kept(self, at: int) -> None:

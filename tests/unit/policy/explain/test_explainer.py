@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from fairlead.cel.values.structs import from_json
 from fairlead.policy.compile.placeholder import placeholder_policy
-from fairlead.policy.evaluate.evaluator import Evaluator, undecided
+from fairlead.policy.evaluate.evaluator import Evaluator
 from fairlead.policy.evaluate.matching import Matched
+from fairlead.policy.evaluate.rule_columns import undecided
 from fairlead.policy.evaluate.scoring import on_the_wire
 from fairlead.policy.explain.explainer import explain, explain_scores
 from fairlead.policy.explain.explanation import Counterfactual, ExplainedMatchError, Step

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.time_units import SECOND_NS
@@ -155,6 +155,7 @@ _STEP = st.tuples(
 
 
 @given(steps=st.lists(_STEP, max_size=60))
+@example(steps=[("add", 0, 0, 0), ("effect", 0, 0, 0), ("second", 0, 0, 0)])
 def test_they_are_within_their_limit_and_sizes_are_as_counted(steps: list[tuple[str, int, int, int]]) -> None:
     kept = KeptDecisions(limit=20_000)
     for at, (step, pod, passed, length) in enumerate(steps):

@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.grants.ledger import OF_GROUPS
 from fairlead.mirror import decode
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.evaluate.filter_result import SharedDomain
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
 from fairlead.strategies.domains import Values
 from fairlead.webhook.binding.binder import Binder
 from fairlead.webhook.binding.granter import Granter

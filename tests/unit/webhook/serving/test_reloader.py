@@ -10,9 +10,9 @@ import pytest
 
 from fairlead.cooperative import Share
 from fairlead.mirror.mirror import Mirror
+from fairlead.policy.columns.rule_errors import RuleErrorTally, RuleFailures
 from fairlead.policy.compile.compiler import CompileOptions
 from fairlead.policy.compile.model import CompiledPolicy
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally, RuleFailures
 from fairlead.policy.views.faults import internal_error
 from fairlead.webhook.capability import Capability
 from fairlead.webhook.serving.policy_store import PolicyStore

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from fairlead.policy.columns.rule_errors import RuleFailures
 from fairlead.policy.compile.model import CompiledPolicy
 from fairlead.policy.compile.modes import divided, in_mode
 from fairlead.policy.compile.placeholder import placeholder_policy
 from fairlead.policy.compile.policy_conflicts import Conflict
 from fairlead.policy.evaluate.matching import policy_set
-from fairlead.policy.evaluate.rule_errors import RuleFailures
 from fairlead.replica_state import PolicyState, ReplicaState, RuleState, decode, encode
 from fairlead.webhook.extender.circuit_breaker import OpenCircuit, PolicyGeneration
 from fairlead.webhook.serving.policy_status import PolicyStatus

@@ -5,23 +5,19 @@ A node has a slot, a small number; a column is an array by slot.
 
 import heapq
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from fairlead.policy.columns.rule_errors import RuleErrorTally
 from fairlead.policy.compile.model import CompiledPolicy, FilterRule, ScoreRule
-from fairlead.policy.evaluate.rule_errors import RuleErrorTally
-from fairlead.policy.nodes.annotated_values import differing, reader, reads_of, timed_anew
 from fairlead.policy.nodes.measured_table import NEVER, Source
-from fairlead.policy.nodes.node_table import Nodes
 from fairlead.policy.views.faults import RAISED, RuleError, internal_error
 from fairlead.policy.views.node_view import NodeView
-from fairlead.policy.views.policy_data import Data
 from fairlead.strategies.contract import PASS, Pass, Timed
 from fairlead.strategies.facts import Unknown
 from fairlead.strategies.reads import Reads
-from fairlead.time_units import SECOND_NS
 
 NAN: Final = float("nan")
 PASSED: Final = 1
@@ -55,6 +51,8 @@ class Column:
     reads: Reads
     tally: RuleErrorTally
     is_volatile: bool = False  # a verdict holds for its moment only
+    key: Hashable = None
+    """Values of the pod that the rule reads: columns of a rule have equal results if these are equal, and not None."""
     sources: frozenset[Source] = frozenset()
     """Measurements that the rule reads."""
     slice: int = _SLICE  # nodes between two checks of the deadline
@@ -74,6 +72,12 @@ class Column:
     def grow(self, size: int) -> None:
         """Make room for this many slots; new ones have no result."""
         self.waiting.extend(bytes(size - len(self.waiting)))
+
+    def copy(self, other: Self) -> None:
+        """Take over the results of a column of the same rule and key, and which of them are out of date."""
+        self.slice, self.was_published = other.slice, other.was_published
+        self.waiting[:] = other.waiting
+        self._ends, self._queue = other._ends.copy(), other._queue.copy()
 
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the rule for the nodes in these slots."""
@@ -171,6 +175,13 @@ class FilterColumn(Column):
         Column.grow(self, size)
         self.codes.extend(bytes(size - len(self.codes)))
 
+    def copy(self, other: Self) -> None:
+        """Take over results; the cache has them all to combine."""
+        Column.copy(self, other)
+        self.codes[:], self.outcomes[:], self._passing = other.codes, other.outcomes, other._passing
+        self._known = other._known.copy()
+        self.computed = [*range(len(self.codes))]
+
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the filter for the nodes in these slots."""
         view, decide, codes = self.view, self.decide, self.codes
@@ -236,6 +247,11 @@ class ScoreColumn(Column):
         Column.grow(self, size)
         self.values.extend([NAN] * (size - len(self.values)))
 
+    def copy(self, other: Self) -> None:
+        """Take over values."""
+        Column.copy(self, other)
+        self.values = other.values[:]
+
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the score for the nodes in these slots."""
         view, rate, values = self.view, self.rate, self.values
@@ -260,41 +276,3 @@ class ScoreColumn(Column):
         if not isinstance(value, int | float):
             raise TypeError(f"a score is a number, not of the type {type(value).__name__}")
         return float(value)
-
-
-class DataColumn(Column):
-    """A policy's data on every node. It depends on no pod; changes of it are entries in the journal of the nodes."""
-
-    def __init__(self, policy: CompiledPolicy, nodes: Nodes, tally: RuleErrorTally) -> None:
-        super().__init__(policy=policy, name="data", reads=reads_of(policy.data), tally=tally)
-        self.nodes = nodes
-        self.read = reader(policy.data)
-        self._unmeasured = nodes.measurements.unmeasured.setdefault(policy.name, set())
-        self._unmeasured |= policy.reads.unmeasured
-
-    def compute(self, slots: Sequence[int], now: int) -> None:
-        """Read the data from the nodes in these slots."""
-        nodes, policy = self.nodes, self.policy.name
-        self.forget_ends(slots)
-        for slot in slots:
-            view = nodes.views[slot]
-            if view is None:
-                continue
-            data, until = self.read(view.node, now)
-            self.keep_until(until, slot)
-            before = nodes.data_of(policy, slot)
-            nodes.put_data(policy, slot, data, differing(before, data), self._timed(view, before, data))
-
-    def _timed(self, view: NodeView, before: Data | None, data: Data) -> frozenset[str]:
-        """Return the names of the entries whose new time makes other pods than before too recent to be measured."""
-        names = timed_anew(before, data)
-        if not names or before is None:
-            return names
-        found = set[str]()
-        for name, lag_s in self._unmeasured:
-            if name in names:
-                old, new = before.times.get(name), data.times.get(name)
-                lag_ns = lag_s * SECOND_NS
-                if old is None or new is None or view.placed_between(old - lag_ns, new - lag_ns):
-                    found.add(name)
-        return frozenset(found)

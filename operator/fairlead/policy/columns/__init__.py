@@ -1,0 +1,1 @@
+"""Columns: results by node, of rules for a class of pods and of data."""
