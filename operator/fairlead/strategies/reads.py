@@ -8,7 +8,7 @@ so a rule that iterates over all labels reads `("metadata", "labels")`.
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -70,7 +70,7 @@ def usual_type(pod: PodFacts) -> str:
 class OutcomesRead:
     """Outcomes of pods that a rule learns, by the type of a pod and its node."""
 
-    type_of: TypeOf = field(default=usual_type, compare=False)
+    type_of: TypeOf = usual_type
     type_text: str = ""
     """Expression of `type_of`; empty for the usual type."""
     settle_s: int = 600

@@ -6,7 +6,7 @@ Pods with equal keys cannot be told apart by the rules that apply to them, and s
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -182,10 +182,8 @@ LONG: Final = 256
 """Longer strings are replaced by a digest, because keys live as long as their cache entries."""
 
 Key = tuple[object, ...]
-_READS: Final = 1024
 
 
-@lru_cache(maxsize=_READS)
 def equivalence_key(reads: Reads) -> Callable[[PodView], Key | None]:
     """Return a function that computes the equivalence key of a pod, or None for one that is a class of its own.
 

@@ -21,6 +21,8 @@ SLICE_MAX: Final = 512
 SLICE_NS: Final = 1_000_000
 """Nanoseconds that a slice should take; its number of nodes follows from how long the last slices took."""
 _FEW: Final = 64
+BACKLOG: Final = 1_000
+"""Entries of the journal, times rules, that are read at most to copy results: milliseconds that no deadline counts."""
 
 B = TypeVar("B", bound=Column)
 
@@ -77,14 +79,16 @@ class RuleCache(Generic[B]):
         return sum([one.bit_count() for one in behind])
 
     def copy_from(self, others: Iterable["RuleCache[B]"], now: int) -> None:
-        """Begin with the results that other caches of the same rules have for pods that are the same to a rule."""
+        """Begin with results that other caches of the same rules have for pods that are the same to a rule."""
         self.read_journal(now)
-        left = {at: rule for at, rule in enumerate(self.rules) if rule.key is not None}
+        left, steps = {at: rule for at, rule in enumerate(self.rules) if rule.key is not None}, BACKLOG
         for other in others:
             if not left:
                 return
             found = [at for at, rule in left.items() if other.rules[at].key == rule.key]
-            if found and other.position >= 0:
+            backlog = (self.position - other.position) * len(other.rules)
+            if found and other.position >= 0 and backlog <= steps:
+                steps -= backlog
                 other.read_journal(now)
                 for at in found:
                     left.pop(at).copy(other.rules[at])
@@ -220,7 +224,7 @@ class VerdictCache(RuleCache[FilterColumn]):
     ) -> Spent:
         """Do what `RuleCache.refresh` does, then combine all rules."""
         spent = RuleCache.refresh(self, now, clock, deadline_ns, wanted, goes_on=goes_on)
-        if sum(len(rule.computed) for rule in self.rules) > _FEW:
+        if any(rule.is_copied for rule in self.rules) or sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
         else:
@@ -229,6 +233,7 @@ class VerdictCache(RuleCache[FilterColumn]):
                 self._pass(slot, all(rule.codes[slot] == PASSED for rule in self.rules))
         for rule in self.rules:
             rule.computed.clear()
+            rule.is_copied = False
         return spent
 
     def _pass(self, slot: int, passes: bool) -> None:  # noqa: FBT001

@@ -1,8 +1,6 @@
 """Cached verdicts: what is evaluated again and what is not, in slices, within bounds."""
 
 import tracemalloc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,150 +10,50 @@ from hypothesis import strategies as st
 from fairlead.policy.columns import column
 from fairlead.policy.columns.column import FilterColumn
 from fairlead.policy.evaluate.deadline import TooSlowError
-from fairlead.policy.evaluate.evaluator import Evaluator
-from fairlead.policy.evaluate.matching import policy_set
 from fairlead.policy.evaluate.verdict_cache import SLICE_MAX
 from fairlead.policy.nodes.journal import ENTRIES_MAX
 from fairlead.policy.nodes.node_table import Nodes
-from fairlead.strategies.reads import LABELS, NodeChange, Path, Reads, owner_of
+from fairlead.strategies.reads import NodeChange, Path, Reads, owner_of
 from support.policy import NOW, SECOND, Clock, Evaluation, node, placed, pod, policy
-from support.policy.asking import filtered
-
-GPU = NodeChange(node=frozenset({("metadata", "labels", "gpu")}))
-
-
-@contextmanager
-def evaluations(cluster: Evaluation) -> Iterator[dict[str, int]]:
-    """Count how often each rule is evaluated meanwhile."""
-    before = dict(cluster.evaluator.tally.evaluations)
-    found: dict[str, int] = {}
-    yield found
-    for rule, count in cluster.evaluator.tally.evaluations.items():
-        if count != before.get(rule, 0):
-            found[rule[1]] = count - before.get(rule, 0)
-
-
-def _cluster(**options: int) -> Evaluation:
-    rules = policy(
-        filters={
-            "gpu": "node.metadata.labels[?'gpu'].orValue('') == pod.metadata.labels[?'gpu'].orValue('')",
-            "zone": "node.metadata.labels[?'zone'].orValue('z1') == 'z1'",
-            "room": "free['cpu'] > 1.0",
-        },
-        scores={"gpus": "node.metadata.labels[?'gpu'].hasValue() ? 50.0 : 0.0", "packed": "requested['cpu']"},
-    )
-    return Evaluation([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(20)], **options)
+from support.policy.rule_work import GPU, evaluations_in, gpu_cluster
 
 
 def test_nothing_is_computed_again_while_nothing_changes() -> None:
-    cluster = _cluster()
-    with evaluations(cluster) as cold:
+    cluster = gpu_cluster()
+    with evaluations_in(cluster) as cold:
         cluster.filter(pod(labels={"gpu": "a"}))
     assert cold == {"gpu": 20, "zone": 20, "room": 20}
-    with evaluations(cluster) as again:
+    with evaluations_in(cluster) as again:
         cluster.filter(pod("another", labels={"gpu": "a", "other": "label"}))
         cluster.filter(pod(labels={"gpu": "a"}), ["n1"], NOW + 10**6 * SECOND)
     assert again == {}
 
 
-def test_a_new_class_begins_with_the_results_of_rules_to_which_its_pods_are_the_same() -> None:
-    cluster = _cluster()
-    one, other = pod(labels={"gpu": "a"}), pod(labels={"gpu": "b"})
-    assert len(cluster.filter(one).passed) == 20
-    cluster.scores(one)
-    cluster.nodes.put(node("n3", labels={"gpu": "b", "zone": "z2"}), NodeChange(node=frozenset({LABELS})))
-    cluster.nodes.put(node("n4", labels={"gpu": "b"}), GPU)
-    with evaluations(cluster) as asked:
-        assert cluster.filter(other).passed == ["n4"]
-        cluster.scores(other)
-    assert asked == {"gpu": 20, "gpus": 2, "zone": 1}
-    assert cluster.reasons(other)["n3"] == "p/zone: zone"
-    with evaluations(cluster) as before:
-        assert "n4" not in cluster.filter(one).passed
-    assert before == {"gpu": 2, "zone": 1}, "what another class was given is out of date here, too"
-
-
-@pytest.mark.parametrize("first", ["a", "b"])
-def test_results_that_another_class_was_given_expire_in_both(first: str) -> None:
-    young = "now - timestamp(node.metadata.labels['since']) < duration('1m')"
-    since = {"since": "2027-01-15T08:00:00Z"}
-    cluster = Evaluation(
-        [
-            policy(
-                filters={"gpu": "pod.metadata.labels.gpu != 'x'", "young": young}, scores={"s": f"{young} ? 1.0 : 2.0"}
-            )
-        ],
-        [node("n", labels=since)],
-    )
-    classes = {gpu: pod(labels={"gpu": gpu}) for gpu in "ab"}
-    for one in classes.values():
-        assert list(cluster.filter(one).passed) == ["n"]
-        assert cluster.scores(one) == [1.0]
-    later = NOW + 61 * SECOND
-    for one in (classes.pop(first), *classes.values()):
-        assert not cluster.filter(one, now=later).passed
-        assert cluster.scores(one, now=later) == [2.0]
-
-
-def test_classes_that_differ_to_a_score_only_have_the_same_verdicts() -> None:
-    rules = policy(filters={"gpu": "node.metadata.labels.gpu == 'a'"}, scores={"own": "double(pod.spec.priority)"})
-    cluster = Evaluation([rules], [node(f"n{at}", labels={"gpu": "ab"[at % 2]}) for at in range(10)])
-    for priority in (1, 2):
-        with evaluations(cluster) as asked:
-            assert len(cluster.filter(pod(priority=priority)).passed) == 5
-        assert asked == ({"gpu": 10} if priority == 1 else {})
-
-
-def test_reasons_that_a_class_finds_later_are_its_own() -> None:
-    ready = {"nodeReadiness": {"labels": [{"key": "zone"}, {"key": "warm"}]}}
-    cluster = Evaluation([policy(filters={"gpu": "pod.metadata.labels.gpu != 'x'", "ready": ready})])
-    for labels in ({"zone": "z1", "warm": "yes"}, {"zone": "z1"}, {"warm": "yes"}):
-        cluster.nodes.put(node("n", labels=labels))
-        found = [cluster.reasons(pod(labels={"gpu": gpu})) for gpu in "ab"]
-        fresh = Evaluation(cluster.evaluator.policies.policies, [node("n", labels=labels)])
-        assert found == [fresh.reasons(pod(labels={"gpu": "a"}))] * 2
-
-
-def test_a_new_class_does_not_begin_with_what_other_policies_or_another_evaluator_found() -> None:
-    cluster = _cluster()
-    cluster.filter(pod(labels={"gpu": "a"}))
-    same_names = policy(filters={"gpu": "true", "zone": "false", "room": "true"})
-    other = Evaluator(policy_set([same_names]), cluster.nodes, classes=cluster.evaluator.classes)
-    assert not filtered(other, pod(labels={"gpu": "b"}), cluster.names).passed
-
-
-def test_a_new_class_does_not_begin_with_what_held_for_a_moment() -> None:
-    even = "int(now) % 2 == 0 && size(node.metadata.labels) == 0"
-    cluster = Evaluation([policy(filters={"gpu": "pod.metadata.labels.gpu != 'x'", "even": even})], [node("n")])
-    assert list(cluster.filter(pod(labels={"gpu": "a"})).passed) == ["n"]
-    assert not cluster.filter(pod(labels={"gpu": "b"}), now=NOW + SECOND).passed
-
-
 def test_after_one_label_changed_only_its_rules_are_asked_once_for_each_class_asked() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     classes = [pod(labels={"gpu": gpu}) for gpu in "abc"]
     for one in classes:
         cluster.filter(one)
         cluster.scores(one)
     cluster.nodes.put(node("n3", labels={"gpu": "b"}), GPU)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         for one in [*classes, *classes]:
             cluster.filter(one)
             cluster.scores(one)
     assert asked == {"gpu": 3, "gpus": 3}
     assert "n3" in cluster.filter(classes[1]).passed
-    with evaluations(cluster) as one_class:
+    with evaluations_in(cluster) as one_class:
         cluster.nodes.put(node("n3", labels={"gpu": "c"}), GPU)
         cluster.filter(classes[0])
     assert one_class == {"gpu": 1}
 
 
 def test_changes_pile_up_to_one_evaluation() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     cluster.filter(pod())
     for at in range(50):
         cluster.nodes.put(node("n3", labels={"gpu": str(at)}), GPU)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(pod())
     assert asked == {"gpu": 1}
 
@@ -174,10 +72,10 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_touches_the_rules_that_read_it(name: str) -> None:
     change, want = CHANGES[name]
-    cluster = _cluster()
+    cluster = gpu_cluster()
     cluster.filter(pod())
     cluster.nodes.put(node("n3", labels={"gpu": "a"}), change)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(pod())
     assert asked == dict.fromkeys(want, 1)
 
@@ -203,12 +101,12 @@ def test_a_change_is_in_the_journal_if_results_were_computed_from_it(name: str) 
 
 
 def test_a_class_stays_in_step_while_nodes_send_heartbeats_that_no_rule_reads() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     cluster.filter(pod())
     beating = node("n3", labels={"gpu": "a"})
     for _ in range(2 * ENTRIES_MAX):
         cluster.nodes.put(beating, _HEARTBEAT)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(pod())
     assert asked == {}
 
@@ -239,20 +137,20 @@ def test_rules_that_read_a_pods_identity_are_not_kept() -> None:
 
 
 def test_the_least_recently_asked_class_goes_first() -> None:
-    cluster = _cluster(classes=2)
+    cluster = gpu_cluster(classes=2)
     a, b, c = (pod(labels={"gpu": gpu}) for gpu in "abc")
     for one in (a, b, a, c):
         cluster.filter(one)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(a)
     assert asked == {}
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(b)
     assert asked["gpu"] == 20
 
 
 def test_a_node_that_went_while_the_journal_was_forgotten_is_not_known_any_more() -> None:
-    cluster = _cluster(journal=4)
+    cluster = gpu_cluster(journal=4)
     cluster.filter(pod(labels={"gpu": "a"}))
     cluster.nodes.remove("n3")
     for _ in range(5):
@@ -262,7 +160,7 @@ def test_a_node_that_went_while_the_journal_was_forgotten_is_not_known_any_more(
 
 
 def test_a_slot_that_is_used_again_forgets_who_was_there() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     gold = pod(labels={"gpu": "a"})
     cluster.filter(gold)
     cluster.nodes.remove("n3")
@@ -275,11 +173,11 @@ def test_past_the_deadline_the_policy_is_named_and_the_next_call_goes_on() -> No
     rules = policy("slow", filters={"f": "node.metadata.labels[?'gpu'].orValue('') == 'a'"})
     cluster = Evaluation([rules], [node(f"n{at}", labels={"gpu": "a"}) for at in range(100)])
     said: list[str] = []
-    passed: Sequence[str] = ()
-    with evaluations(cluster) as asked:
+    passed: tuple[str, ...] = ()
+    with evaluations_in(cluster) as asked:
         while not passed and len(said) < 1_000:
             try:
-                passed = cluster.filter(pod(), clock=Clock(2_000_000), deadline_ns=0).passed
+                passed = tuple(cluster.filter(pod(), clock=Clock(2_000_000), deadline_ns=0).passed)
             except TooSlowError as error:
                 said.append(str(error))
     assert len(said) > 5
@@ -340,7 +238,7 @@ def test_a_rule_that_says_until_when_it_holds_is_asked_again_then_and_not_before
 
 
 def test_a_change_in_the_middle_of_a_cold_pass_is_not_lost() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     gold = pod(labels={"gpu": "a"})
     with pytest.raises(TooSlowError):
         cluster.filter(gold, clock=Clock(1_000_000_000), deadline_ns=0)
@@ -423,25 +321,25 @@ def test_the_end_of_a_verdict_that_was_replaced_is_no_reason_to_ask_again() -> N
     for status in ("True", "False"):
         cluster.nodes.put(node("n", conditions={"Ready": (status, "2027-01-15T08:00:00Z")}), change)
         assert cluster.reasons(pod())
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(pod(), now=NOW + 61 * SECOND)
     assert asked == {}
 
 
 def test_a_node_that_comes_is_judged_whatever_is_said_to_have_changed() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     cluster.filter(pod(labels={"gpu": "a"}))
     cluster.nodes.put(node("new", labels={"gpu": "a"}), NodeChange())
     assert "new" in cluster.filter(pod(labels={"gpu": "a"}), ["new", "n1"]).passed
 
 
 def test_idle_time_computes_what_waits() -> None:
-    cluster = _cluster()
+    cluster = gpu_cluster()
     gold = pod(labels={"gpu": "a"})
     cluster.filter(gold)
     cluster.nodes.put(node("n3", labels={"gpu": "b"}), GPU)
     assert cluster.evaluator.precompute(now=NOW, clock=Clock(), deadline_ns=1)
-    with evaluations(cluster) as asked:
+    with evaluations_in(cluster) as asked:
         cluster.filter(gold)
     assert asked == {}
     for at in range(20):
