@@ -110,8 +110,8 @@ class Transport:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request, and provide the chunks of its reply, without a timeout for silence. Raises RequestError.
 
-        While chunks follow each other within `pause_s`, as much time is let pass between them, so that more comes in
-        each: on a busy stream, the turns of the loop cost more than the bytes.
+        While small chunks follow each other within `pause_s`, as much time is let pass between them, so that more comes
+        in each: on a busy stream, the turns of the loop cost more than the bytes.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=None)
         async with self._answer(ask, connection, limits) as answer:
@@ -185,8 +185,11 @@ async def _with_pauses(answer: aiohttp.ClientResponse, pause_s: float) -> AsyncG
     taken: socket.socket | None = transport.get_extra_info("socket") if transport else None
     since = now()
     async for chunk in answer.content.iter_any():
-        is_busy = now() - since < pause_s
-        yield chunk
+        is_busy = now() - since < pause_s and len(chunk) < _PAUSED_BYTES
+        for at in range(0, len(chunk), _PAUSED_BYTES):
+            if at:
+                await asyncio.sleep(0)  # all at once would hold up calls
+            yield chunk[at : at + _PAUSED_BYTES]
         if is_busy:
             try:
                 _wake_from(taken, _PAUSED_BYTES)

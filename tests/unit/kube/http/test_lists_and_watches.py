@@ -1,6 +1,7 @@
 """Replies that come in parts: lists in pages, and watches in lines."""
 
 import asyncio
+from collections import Counter
 from contextlib import aclosing
 from typing import Any
 
@@ -125,6 +126,42 @@ async def test_what_comes_in_a_pause_of_a_busy_watch_is_read_at_once(monkeypatch
         is_read.set()
         assert [one async for one in lines] == [b"later"] * 10
     assert chunks == [b"first\n", b"later\n" * 10]
+
+
+@in_loop
+async def test_what_has_piled_up_is_handed_on_in_parts_between_which_calls_are_served() -> None:
+    is_read, is_sent, turns = asyncio.Event(), asyncio.Event(), 0
+    long = line("ADDED", {"x": "y" * 10_000})
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"first\n")
+        await is_read.wait()
+        await response.write(long * 100)
+        is_sent.set()
+        return response
+
+    async def be_served() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with (
+        Server(step) as server,
+        Client(server.login()) as client,
+        aclosing(client.watch(PODS, {}, pause_s=0.001)) as lines,
+    ):
+        assert await anext(lines) == b"first"
+        is_read.set()
+        await is_sent.wait()
+        serving, at_once = asyncio.create_task(be_served()), Counter[int]()
+        async for _ in lines:
+            at_once[turns] += 1
+        serving.cancel()
+    assert sum(at_once.values()) == 100
+    assert max(at_once.values()) < 10
 
 
 @in_loop
