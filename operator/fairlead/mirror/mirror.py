@@ -125,9 +125,8 @@ class NodeSink(_Sink):
 
     def put(self, node: Any, /) -> None:
         """Add or update a node; a WatchedNode is decoded in full if more than its heartbeats is new."""
-        entry = self._entries.get(node.metadata.name)
-        if entry is None:
-            entry = self._entries[node.metadata.name] = NodeEntry(self._devices.of(node.metadata.name))
+        name = node.metadata.name
+        entry = self._entries.get(name) or NodeEntry(self._devices.of(name))
         change: NodeChange | None
         before = entry.node
         settled = node.settled if node.__class__ is WatchedNode else None
@@ -142,6 +141,7 @@ class NodeSink(_Sink):
                 entry.settled, entry.images_hash = settled, images_hash
         except _UNREADABLE as error:
             raise msgspec.ValidationError(str(error)) from error
+        self._entries[name] = entry
         if change != _NO_CHANGE:
             self._nodes.put(entry.view(), change)
         if before is None:

@@ -185,8 +185,8 @@ class DevicesOfNodes:
             self._gone[uid] += 1
             self._gone_from[node] = (*self._gone_from.get(node, ()), uid)
             self._names.pop(uid, None)
-            if not any(one.pod == pod for one in left):
-                self._nodes_of.discard(pod, node)
+            for name in {one.pod for one in ledger} - {one.pod for one in left}:
+                self._nodes_of.discard(name, node)
             self._changed(node)
 
     def namespace_changed(self, name: str) -> None:

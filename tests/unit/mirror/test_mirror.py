@@ -379,6 +379,14 @@ def test_a_node_whose_images_cannot_be_read_stays_as_it_was() -> None:
     assert told.view() is before
 
 
+def test_nothing_is_left_of_a_node_that_could_never_be_read() -> None:
+    told, wrong = FedMirror(), node()
+    wrong["status"]["nodeInfo"] = {"kernelVersion": 7}
+    with pytest.raises(msgspec.DecodeError):
+        told.mirror.node_sink.put(WatchedNode(written(wrong)))
+    assert told.mirror._entries == {}
+
+
 def test_a_node_that_nobody_knows_is_empty() -> None:
     told = FedMirror()
     view = told.bring(node("template", labels={"a": "b"}))

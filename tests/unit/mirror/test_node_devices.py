@@ -99,6 +99,19 @@ def test_a_binding_from_beginning_to_end() -> None:
     assert changes(told, lambda: devices.remove_ledger("n1")) == []
 
 
+def test_nothing_is_left_of_an_entry_that_names_another_pod_than_its_uid_has() -> None:
+    told = FedMirror()
+    told.node("n1")
+    devices = told.mirror.devices
+    devices.put_ledger("n1", [entry("q", uid="u-p"), entry("p", uid="u-other")])
+    told.pod("p", uid="u-p", on="n1")
+    told.pod_gone("p")
+    devices.remove_ledger("n1")
+    assert devices.granted_uid(("ml", "q"), "u-q") == ""
+    told.pod("q", on="n1")
+    told.pod_gone("q")
+
+
 def test_a_ledger_that_is_told_again_keeps_what_is_known_of_pods_that_are_gone() -> None:
     told = FedMirror()
     told.node("n1")
