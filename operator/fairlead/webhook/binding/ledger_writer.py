@@ -114,6 +114,7 @@ class _OneLedger(Generic[R]):
             while self._drop_expired():
                 await self._round()
             self._read_stale_entries()
+            self._newest()  # the watch may have shown the last write before its reply came
         except Exception as error:
             self._settle_all(Failed(f"the ledger was not written because of an error: {error!r}"))
             raise

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.grants.entry import GrantedDevice, LedgerEntry, copies
 from fairlead.webhook.binding.api_calls import Missing
@@ -113,6 +114,19 @@ def test_of_a_ledger_that_a_watch_shows_nothing_is_kept_twice(shown: bool) -> No
     scene.bind(scene.a, "b")
     scene.finish()
     assert scene.seen["read_ledger"] == shown
+
+
+def test_of_a_ledger_that_a_watch_shows_before_its_write_is_answered_nothing_is_kept_twice() -> None:
+    scene = BindScene(2)
+    scene.bind(scene.a, "a")
+    scene.finish()
+    scene.bind(scene.a, "b")
+    write = scene.until("patch_ledger")
+    write.carry_out(scene.server)
+    write.outcome = replace(write.outcome)  # as decoded from the reply
+    scene.a.advance_ledgers(9)
+    scene.finish()
+    assert scene.a.ledgers._writers[NODE]._known is scene.a.views.ledger(NODE)
 
 
 def test_a_version_that_is_newer_than_what_a_watch_shows_is_kept() -> None:
