@@ -1,4 +1,4 @@
-"""How often rules are evaluated."""
+"""Evaluations of rules, counted, and a cluster on which to count them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
