@@ -146,7 +146,6 @@ class FilterColumn(Column):
     codes: bytearray = field(default_factory=bytearray)
     outcomes: list[Rejection] = field(default_factory=list)
     computed: list[int] = field(default_factory=list)  # slots, until the cache has combined them
-    is_copied: bool = False  # until the cache has combined all of them
     _known: dict[tuple[str, bool], int] = field(default_factory=dict)
     _passing: int | None = None
 
@@ -177,11 +176,10 @@ class FilterColumn(Column):
         self.codes.extend(bytes(size - len(self.codes)))
 
     def copy(self, other: Self) -> None:
-        """Take over results; the cache has them all to combine."""
+        """Take over results."""
         Column.copy(self, other)
         self.codes[:], self.outcomes[:], self._passing = other.codes, other.outcomes, other._passing
         self._known = other._known.copy()
-        self.is_copied = True
 
     def compute(self, slots: Sequence[int], now: int) -> None:
         """Evaluate the filter for the nodes in these slots."""

@@ -45,8 +45,6 @@ class Evaluator:
     _data: RuleCache[DataColumn] = field(init=False)
     _systems: Sequence[KeptOfNodes] = field(init=False)  # they are kept for as long as this is
     _keys: dict[tuple[str, ...], Callable[[PodView], Key | None]] = field(default_factory=dict)
-    _keys_of_rules: dict[tuple[str, ...], Sequence[Callable[[PodView], Key | None]]] = field(default_factory=dict)
-    """The same for each rule, in the order of a class's filters and scores."""
 
     def __post_init__(self) -> None:
         with_data = [policy for policy in self.policies.policies if reads_of(policy.data).node and policy.enforced]
@@ -226,12 +224,9 @@ class Evaluator:
     def _new_class(self, pod: PodView, matched: Sequence[Matched], key: tuple[int, Key], now: int) -> PodClass:
         """Return a class that begins with the results of rules to which pods of other classes are the same."""
         made, alike = self._bind(pod, matched, key), [*self.classes.alike(key)]
-        columns, names = (*made.verdicts.rules, *made.scores.rules), _names(matched)
-        keys = self._keys_of_rules.get(names)
-        if keys is None:
-            keys = self._keys_of_rules[names] = [equivalence_key(column.reads) for column in columns]
-        for column, key_of in zip(columns, keys, strict=True):
-            column.key = key_of(pod)
+        columns = *made.verdicts.rules, *made.scores.rules
+        for column in columns:
+            column.key = equivalence_key(column.reads)(pod)
         made.uncounted = *made.uncounted, *(column.key for column in columns)
         made.verdicts.copy_from((each.verdicts for each in alike), now)
         made.scores.copy_from((each.scores for each in alike), now)
@@ -240,7 +235,6 @@ class Evaluator:
     def _key_of(self, names: tuple[str, ...], matched: Sequence[Matched]) -> Callable[[PodView], Key | None]:
         if len(self._keys) >= KEYS:
             self._keys.clear()
-            self._keys_of_rules.clear()
         reads = union(each.policy.reads for each in matched if not each.undecided)
         key_of = self._keys[names] = equivalence_key(reads)
         return key_of

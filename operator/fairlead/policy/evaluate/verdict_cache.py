@@ -224,7 +224,8 @@ class VerdictCache(RuleCache[FilterColumn]):
     ) -> Spent:
         """Do what `RuleCache.refresh` does, then combine all rules."""
         spent = RuleCache.refresh(self, now, clock, deadline_ns, wanted, goes_on=goes_on)
-        if any(rule.is_copied for rule in self.rules) or sum(len(rule.computed) for rule in self.rules) > _FEW:
+        has_none = bool(self.rules) and not self.passing  # what was copied is in no `computed`
+        if has_none or sum(len(rule.computed) for rule in self.rules) > _FEW:
             self.passing = self._all_together()
             self._names = None
         else:
@@ -233,7 +234,6 @@ class VerdictCache(RuleCache[FilterColumn]):
                 self._pass(slot, all(rule.codes[slot] == PASSED for rule in self.rules))
         for rule in self.rules:
             rule.computed.clear()
-            rule.is_copied = False
         return spent
 
     def _pass(self, slot: int, passes: bool) -> None:  # noqa: FBT001
